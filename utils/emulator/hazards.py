@@ -147,6 +147,12 @@ HAZARDS = {
         "returns is the value before it.",
         Reason.RACE, Picture.RACE,
     ),
+    "race/scope": Hazard(
+        "two blocks update an element by operations that are atomic in one block alone",
+        "atomicAdd_block() and its kin join the threads of a block; for all of the launch it is "
+        "atomicAdd().",
+        Reason.RACE, Picture.RACE,
+    ),
     "race/same-value": Hazard(
         "several threads write one element, all with the same value",
         "If all of them mean this element, one thread is enough, as in `if (threadIdx.x == 0)`: "

@@ -254,3 +254,13 @@ __global__ void makes_its_own_memory(int* out) {
     free(own);
 }
 CASE(makes_its_own_memory, 1, 32, zeros<int>(32))
+
+__global__ void a_word_for_each_block(int* counts) { atomicAdd_block(&counts[blockIdx.x], 1); }
+CASE(a_word_for_each_block, 3, 32, zeros<int>(3))
+
+__global__ void atomics_of_a_block_and_then_of_all(int* own, int* sum) {
+    atomicAdd_block(&own[blockIdx.x], 1);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(sum, own[blockIdx.x]);
+}
+CASE(atomics_of_a_block_and_then_of_all, 3, 32, zeros<int>(3), zeros<int>(1))

@@ -105,3 +105,19 @@ __global__ void far_apart_blocks(int* data) {
     if (blockIdx.x == 199) data[5] = 2;  // WITH
 }
 CASE(far_apart_blocks, 200, 1, zeros<int>(8))
+
+__global__ void atomic_of_block_scope(int* count) {
+    atomicAdd_block(count, 1);  // HAZARD race/scope
+}
+CASE(atomic_of_block_scope, 2, 32, zeros<int>(1))
+
+__global__ void atomics_of_two_scopes(int* count) {
+    if (blockIdx.x) atomicAdd(count, 1);  // HAZARD race/atomic
+    else atomicMax_block(count, 1);       // WITH
+}
+CASE(atomics_of_two_scopes, 2, 32, zeros<int>(1))
+
+__global__ void compare_of_block_scope(int* lock) {
+    if (threadIdx.x == 0) atomicCAS_block(lock, 0, int(blockIdx.x));  // HAZARD race/scope
+}
+CASE(compare_of_block_scope, 2, 32, zeros<int>(1))

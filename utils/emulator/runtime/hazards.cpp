@@ -189,6 +189,7 @@ const char* kind_name(Kind kind) {
 
 const HazardKind& race_between(Space space, Kind access, const Conflict& other) {
     if (other.unfenced) return hazard::race_of_unfenced_read;
+    if (scope_of_block && other.block) return hazard::race_of_scope;
     const Kind mine = plain(access), theirs = plain(other.kind);
     if (space == kGlobal && (mine == kAtomic || theirs == kAtomic)) return hazard::race_of_atomic;
     const bool stores = mine == kStore && theirs == kStore;

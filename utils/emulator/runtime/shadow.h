@@ -49,6 +49,7 @@ struct Accessor {
     const uint16_t* clock;  // 32 lanes; null while the warp has not synchronised in this phase
     const uint16_t* known = nullptr;  // of each party the last moment that is over, see order.h
     bool loads = false;               // by a plain load
+    bool of_block = false;  // by an atomic operation which for other blocks is a plain access
 };
 inline unsigned lane_of(uint16_t id) { return (id - 1u) % 32; }
 inline unsigned warp_of(uint16_t id) { return (id - 1u) / 32; }

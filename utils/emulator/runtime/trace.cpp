@@ -210,11 +210,14 @@ void emu_fill(void* to, int value, size_t n) {
 }
 // An atomic operation of the headers, which do it out of the compiler's sight.
 void emu_note_atomic(const void* p, size_t n, int what) {
+    const int how = what & ~EMU_OF_BLOCK;
+    scope_of_block = what & EMU_OF_BLOCK;
     record(p, n,
-           what == EMU_EXCHANGE  ? kExchange
-           : what == EMU_COMPARE ? kCompare
-                                 : kAtomic,
+           how == EMU_EXCHANGE  ? kExchange
+           : how == EMU_COMPARE ? kCompare
+                                : kAtomic,
            CALLED_FROM);
+    scope_of_block = false;
 }
 // The compiler calls it where a basic block begins.
 void __sanitizer_cov_trace_pc() {

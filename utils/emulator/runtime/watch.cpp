@@ -98,10 +98,13 @@ static bool behind(const Allocation& a, const void* address) {
     return distance >= 0 && distance < 4096;
 }
 
+bool scope_of_block = false;
+
 static Accessor accessor(const Instruction& in, Kind kind) {
     Accessor me = running.me;
     me.instruction = in.id;
     me.loads = kind == kLoad;
+    me.of_block = scope_of_block;
     return me;
 }
 

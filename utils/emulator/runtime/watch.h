@@ -83,6 +83,8 @@ constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of i
 struct Allocation;
 struct Coverage;
 
+extern bool scope_of_block;  // of the atomic operation that is noted: it is one for the block alone
+
 struct Instruction {  // a load, store or atomic of the program; one more if it meets both spaces
     uint64_t pc;
     uint16_t id;

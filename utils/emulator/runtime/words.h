@@ -71,7 +71,7 @@ inline Noted touch_cell(GlobalCell& cell, const Accessor& me, Kind kind,
     cell.read |= reads(kind);
     cell.written_to |= writes(kind);
     noted.race = cell.touch(me, kind, moments, conflict);
-    noted.race |= cell.across.touch(epoch_first, me, kind, conflict);
+    noted.race |= cell.across.touch(epoch_first, me, me.of_block ? kStore : kind, conflict);
     return noted;
 }
 // The last plain store to a word in this launch, by block and thread; block 0: there is none.

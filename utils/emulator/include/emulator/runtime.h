@@ -109,7 +109,8 @@ void emu_note_recursion(const char* function, const void* frame);  // where one 
 
 // In an instrumented build.
 void emu_note_return();  // the running thread, if it is one of a kernel, has come to a `return;`
-enum EmuAtomic { EMU_UPDATE, EMU_EXCHANGE, EMU_COMPARE };  // of which the second needs no old value
+// Of the first three the second needs no old value; the last is one more bit, of the block's scope.
+enum EmuAtomic { EMU_UPDATE, EMU_EXCHANGE, EMU_COMPARE, EMU_OF_BLOCK = 4 };
 void emu_note_atomic(const void* address, size_t bytes, int what);
 void emu_note_fence();  // of the block
 void emu_note_range(const void* address, size_t bytes, int writes);

@@ -155,14 +155,20 @@ EMU_INLINE T atomic_update(T* address, Update update, EmuAtomic what = EMU_UPDAT
 #endif
     return atomic_update_unseen(address, update);
 }
+template <class T, class Update>
+EMU_INLINE T atomic_update_of_block(T* address, Update update, EmuAtomic what = EMU_UPDATE) {
+    return atomic_update(address, update, EmuAtomic(what | EMU_OF_BLOCK));
+}
 
 }  // namespace emu
 
-#define EMU_ATOMIC(name, T, expression, ...)                                                  \
-    EMU_INLINE T name(T* address, T v) {                                                      \
-        return emu::atomic_update(address, [=](T old) { return expression; }, ##__VA_ARGS__); \
-    }                                                                                         \
-    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }                   \
+#define EMU_ATOMIC_BY(name, update, T, expression, ...)                                \
+    EMU_INLINE T name(T* address, T v) {                                               \
+        return emu::update(address, [=](T old) { return expression; }, ##__VA_ARGS__); \
+    }
+#define EMU_ATOMIC(name, T, expression, ...)                                          \
+    EMU_ATOMIC_BY(name, atomic_update, T, expression, ##__VA_ARGS__)                  \
+    EMU_ATOMIC_BY(name##_block, atomic_update_of_block, T, expression, ##__VA_ARGS__) \
     EMU_INLINE T name##_system(T* address, T v) { return name(address, v); }
 #define EMU_ATOMIC_INTEGERS(name, expression, ...)                  \
     EMU_ATOMIC(name, int, expression, ##__VA_ARGS__)                \
@@ -187,18 +193,19 @@ EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
 EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
-#define EMU_CAS(T)                                                                         \
-    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
-        T before = emu::atomic_update(                                                     \
-            address, [=](T old) { return old == expected ? desired : old; }, EMU_COMPARE); \
-        if (before != expected) emu_cas_failed();                                          \
-        return before;                                                                     \
-    }                                                                                      \
-    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                      \
-        return atomicCAS(address, expected, desired);                                      \
-    }                                                                                      \
-    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                     \
-        return atomicCAS(address, expected, desired);                                      \
+#undef EMU_ATOMIC_BY
+#define EMU_CAS_BY(name, update, T)                                         \
+    EMU_INLINE T name(T* address, T expected, T desired) {                  \
+        auto next = [=](T old) { return old == expected ? desired : old; }; \
+        T before = emu::update(address, next, EMU_COMPARE);                 \
+        if (before != expected) emu_cas_failed();                           \
+        return before;                                                      \
+    }
+#define EMU_CAS(T)                                                     \
+    EMU_CAS_BY(atomicCAS, atomic_update, T)                            \
+    EMU_CAS_BY(atomicCAS_block, atomic_update_of_block, T)             \
+    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) { \
+        return atomicCAS(address, expected, desired);                  \
     }
 EMU_CAS(int)
 EMU_CAS(unsigned)
@@ -206,6 +213,7 @@ EMU_CAS(unsigned short)
 EMU_CAS(unsigned long)
 EMU_CAS(unsigned long long)
 #undef EMU_CAS
+#undef EMU_CAS_BY
 
 // Loads and stores that are atomic, with the compiler's own names for orders and scopes. An order
 // is kept by a fence on its side; the relaxed one needs none.
