@@ -147,6 +147,12 @@ HAZARDS = {
         "returns is the value before it.",
         Reason.RACE, Picture.RACE,
     ),
+    "race/read-only": Hazard(
+        "a read-only load of what this launch has written",
+        "The cache that __ldg() reads by does not see stores: it may give what was there before. "
+        "Load it without __ldg().",
+        Reason.RACE,
+    ),
     "race/scope": Hazard(
         "two blocks update an element by operations that are atomic in one block alone",
         "atomicAdd_block() and its kin join the threads of a block; for all of the launch it is "

@@ -264,3 +264,12 @@ __global__ void atomics_of_a_block_and_then_of_all(int* own, int* sum) {
     if (threadIdx.x == 0) atomicAdd(sum, own[blockIdx.x]);
 }
 CASE(atomics_of_a_block_and_then_of_all, 3, 32, zeros<int>(3), zeros<int>(1))
+
+__global__ void read_only_loads(const float* in, float* out) {
+    out[threadIdx.x] = __ldg(&in[threadIdx.x]);
+}
+CASE_OF(what_the_launch_before_has_written_read_only) {
+    float *a = zeros<float>(32), *b = zeros<float>(32);
+    read_only_loads<<<1, 32>>>(a, b);
+    read_only_loads<<<1, 32>>>(b, a);
+}

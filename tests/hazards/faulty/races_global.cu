@@ -121,3 +121,17 @@ __global__ void compare_of_block_scope(int* lock) {
     if (threadIdx.x == 0) atomicCAS_block(lock, 0, int(blockIdx.x));  // HAZARD race/scope
 }
 CASE(compare_of_block_scope, 2, 32, zeros<int>(1))
+
+__global__ void read_only_load_of_its_own(float* out, float* twice) {
+    out[threadIdx.x] = 1;
+    twice[threadIdx.x] = 2 * __ldg(&out[threadIdx.x]);  // HAZARD race/read-only
+}
+CASE(read_only_load_of_its_own, 1, 32, zeros<float>(32), zeros<float>(32))
+
+__global__ void read_only_load_of_a_neighbours(float4* out, float4* next) {
+    if (blockIdx.x) return;
+    out[threadIdx.x] = float4{1, 2, 3, 4};
+    __syncthreads();
+    next[threadIdx.x] = __ldg(&out[threadIdx.x ^ 1]);  // HAZARD race/read-only
+}
+CASE(read_only_load_of_a_neighbours, 2, 64, zeros<float4>(64), zeros<float4>(128))

@@ -22,9 +22,9 @@ inline constexpr HazardKind
     race{"race"}, race_of_atomic{"race", "atomic"}, race_of_same_value{"race", "same-value"},
     race_of_stores{"race", "stores"}, race_of_blocks{"race", "blocks"},
     race_of_blocks_stores{"race", "stores-of-blocks"}, race_of_scope{"race", "scope"},
-    race_of_unfenced_read{"race", "blocks-unfenced-read"}, race_of_streams{"race", "streams"},
-    race_with_host{"race", "host"}, left_in_stream{"race", "left"},
-    race_with_copy{"race", "pinned"},
+    race_with_read_only{"race", "read-only"}, race_of_unfenced_read{"race", "blocks-unfenced-read"},
+    race_of_streams{"race", "streams"}, race_with_host{"race", "host"},
+    left_in_stream{"race", "left"}, race_with_copy{"race", "pinned"},
     // Asynchronous operations.
     early_read{"early-read"}, early_read_of_registers{"early-read", "registers"},
     early_write{"early-write"}, async_race{"async-race"}, missing_commit{"missing-commit"},

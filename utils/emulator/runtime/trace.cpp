@@ -219,6 +219,10 @@ void emu_note_atomic(const void* p, size_t n, int what) {
            CALLED_FROM);
     scope_of_block = false;
 }
+void emu_note_read_only(const void* p, size_t n) {
+    Core* c = core();
+    if (running.core && c && c->current) watch_read_only(p, n, (const char*)CALLED_FROM - 1);
+}
 // The compiler calls it where a basic block begins.
 void __sanitizer_cov_trace_pc() {
     watch_step();

@@ -324,6 +324,18 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     else if (unwritten) tell_hazard(core, hazard::uninitialized_global, in, kind, address, nullptr);
 }
 
+// A load of what this launch has written, by a cache that may hold an older value.
+void watch_read_only(const void* address, size_t size, const void* pc) {
+    Core& core = *running.core;
+    Instruction& in = instruction_at(pc, kGlobal, kLoad, size);
+    if (!find_allocation(in, address, size) || in.allocation->constant) return;
+    const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
+    bool written = false;
+    in.shadow->each(place, size,
+                    [&](Word& word, size_t, unsigned) { written |= written_in_launch(word); });
+    if (written) tell_hazard(core, hazard::race_with_read_only, in, kLoad, address, nullptr);
+}
+
 void watch_fence(bool of_the_device) {
     if (!running.core) return;
     uint16_t& moment = now[running.me.id - 1];

@@ -52,6 +52,7 @@ void watch_copied(const void* address, size_t size, size_t alignment, Kind kind,
 // The same of a range, by what is no thread's load or store: it is not counted.
 void watch_uncounted(const void* address, size_t size, Kind kind, const void* pc);
 bool watch_alignment(const void* address, size_t alignment, Kind kind, const void* pc);
+void watch_read_only(const void* address, size_t size, const void* pc);
 void watch_fence(bool of_the_device);  // __threadfence(), or of the block alone
 // Of the running thread: it makes known what it has done so far; and what it has come to know.
 void watch_release();

@@ -74,6 +74,10 @@ inline Noted touch_cell(GlobalCell& cell, const Accessor& me, Kind kind,
     noted.race |= cell.across.touch(epoch_first, me, me.of_block ? kStore : kind, conflict);
     return noted;
 }
+inline bool written_in_launch(const Word& word) {
+    if (!word.has_cell()) return word.writer.phase >= launch_first;
+    return word.cell->launch == launch_first && word.cell->written_to;
+}
 // The last plain store to a word in this launch, by block and thread; block 0: there is none.
 Across::Party last_store(const Word& word);
 Noted touch_alone(Word& word, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,

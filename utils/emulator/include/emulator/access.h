@@ -12,13 +12,20 @@
     EMU_INLINE T name(const T* address) { \
         return *address;                  \
     }
-EMU_LOAD(__ldg)
 EMU_LOAD(__ldcg)
 EMU_LOAD(__ldca)
 EMU_LOAD(__ldcs)
 EMU_LOAD(__ldlu)
 EMU_LOAD(__ldcv)
 #undef EMU_LOAD
+// By a cache that does not see what the launch writes.
+template <class T>
+EMU_INLINE T __ldg(const T* address) {
+#ifdef EMU_INSTRUMENTED
+    emu_note_read_only(address, sizeof(T));
+#endif
+    return *address;
+}
 #define EMU_STORE(name)                                             \
     template <class T>                                              \
     EMU_INLINE void name(T* address, std::common_type_t<T> value) { \

@@ -112,7 +112,8 @@ void emu_note_return();  // the running thread, if it is one of a kernel, has co
 // Of the first three the second needs no old value; the last is one more bit, of the block's scope.
 enum EmuAtomic { EMU_UPDATE, EMU_EXCHANGE, EMU_COMPARE, EMU_OF_BLOCK = 4 };
 void emu_note_atomic(const void* address, size_t bytes, int what);
-void emu_note_fence();  // of the block
+void emu_note_read_only(const void* address, size_t bytes);  // that is loaded by __ldg
+void emu_note_fence();                                       // of the block
 void emu_note_range(const void* address, size_t bytes, int writes);
 void emu_copy(void* to, const void* from, size_t bytes);  // noted, and done
 void emu_fill(void* to, int value, size_t bytes);
