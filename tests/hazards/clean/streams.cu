@@ -219,3 +219,22 @@ CASE_OF(two_pinned_buffers_by_turns) {
         cudaEventRecord(done[i % 2]);
     }
 }
+
+__constant__ float factor;
+__global__ void times_factor(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] *= factor;
+}
+CASE_OF(all_of_it_in_one_stream) {
+    static float value = 2;
+    cudaStream_t own = stream();
+    float *x, *y = zeros<float>(N);
+    cudaDeviceSynchronize();  // y is there
+    cudaMallocAsync(&x, N * sizeof(float), own);
+    cudaMemset2DAsync(x, 64, 0, 64, N / 16, own);
+    cudaMemcpy2DAsync(x, 64, y, 64, 32, N / 16, cudaMemcpyDeviceToDevice, own);
+    cudaMemcpyToSymbolAsync(factor, &value, sizeof value, 0, cudaMemcpyHostToDevice, own);
+    times_factor<<<4, 256, 0, own>>>(x);
+    cudaFreeAsync(x, own);
+    cudaStreamSynchronize(own);
+}

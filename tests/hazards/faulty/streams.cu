@@ -202,3 +202,45 @@ CASE_OF(pinned_memory_used_again_for_the_next_copy) {
         add_one<<<4, 256>>>(x + i * N);
     }
 }
+
+__global__ void add_two(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] += 2;  // HAZARD race/streams
+}
+CASE_OF(cleared_by_rows_in_another_stream) {
+    float* x = zeros<float>(N);
+    cudaMemset2DAsync(x, 64, 0, 32, N / 16, stream());
+    add_two<<<4, 256>>>(x);
+}
+
+__global__ void add_three(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] += 3;  // HAZARD race/streams
+}
+CASE_OF(copied_by_rows_in_another_stream) {
+    float *x = zeros<float>(N), *y = zeros<float>(N);
+    cudaMemcpy2DAsync(x, 64, y, 64, 32, N / 16, cudaMemcpyDeviceToDevice, stream());
+    add_three<<<4, 256>>>(x);
+}
+
+__global__ void fill_four(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 4;  // HAZARD race/streams
+}
+CASE_OF(allocated_in_another_stream) {
+    float* x;
+    cudaMallocAsync(&x, N * sizeof(float), stream());
+    fill_four<<<4, 256>>>(x);
+}
+
+__constant__ float factor;
+__global__ void times_factor(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] *= factor;  // HAZARD race/streams
+}
+CASE_OF(constant_of_another_stream) {
+    static float value = 2;
+    float* x = zeros<float>(N);
+    cudaMemcpyToSymbolAsync(factor, &value, sizeof value, 0, cudaMemcpyHostToDevice, stream());
+    times_factor<<<4, 256>>>(x);
+}

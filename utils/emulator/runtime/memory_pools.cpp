@@ -88,7 +88,9 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
     current = pool;
     return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
-cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes) {
+cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes, cudaStream_t stream) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    copy_in_stream(stream, "cudaMallocAsync", pointer, nullptr, bytes, false, caller);
     std::lock_guard<std::mutex> lock(mutex);
     if (!pool) pool = current;
     taken[pointer] = Taken{pool, bytes};

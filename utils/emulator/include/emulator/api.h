@@ -159,12 +159,23 @@ inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
 }
 inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                      size_t width, size_t height, cudaMemcpyKind kind,
-                                     cudaStream_t = nullptr) {
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+                                     cudaStream_t stream = nullptr) {
+    if (width > to_pitch || width > from_pitch) return emu_fail(cudaErrorInvalidPitchValue);
+    for (size_t row = 0; row < height; ++row) {
+        const char* source = static_cast<const char*>(from) + row * from_pitch;
+        void* target = static_cast<char*>(to) + row * to_pitch;
+        if (cudaError_t error = emu_memcpy_in(target, source, width, kind, stream)) return error;
+    }
+    return cudaSuccess;
 }
 inline cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
-                                     cudaStream_t = nullptr) {
-    return cudaMemset2D(to, pitch, value, width, height);
+                                     cudaStream_t stream = nullptr) {
+    if (width > pitch) return emu_fail(cudaErrorInvalidValue);
+    for (size_t row = 0; row < height; ++row) {
+        void* target = static_cast<char*>(to) + row * pitch;
+        if (cudaError_t error = emu_memset_in(target, value, width, stream)) return error;
+    }
+    return cudaSuccess;
 }
 // In the form of CUDA 12 and in that of CUDA 13.
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) {
@@ -211,13 +222,21 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t
 }
 template <class T>
 cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset,
-                                    cudaMemcpyKind kind, cudaStream_t = nullptr) {
-    return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+                                    cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost)
+        return emu_fail(cudaErrorInvalidMemcpyDirection);
+    void* first;
+    cudaGetSymbolAddress(&first, symbol);
+    return emu_memcpy_in(static_cast<char*>(first) + offset, from, bytes, kind, stream);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
-                                      cudaMemcpyKind kind, cudaStream_t = nullptr) {
-    return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+                                      cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice)
+        return emu_fail(cudaErrorInvalidMemcpyDirection);
+    void* first;
+    cudaGetSymbolAddress(&first, symbol);
+    return emu_memcpy_in(to, static_cast<const char*>(first) + offset, bytes, kind, stream);
 }
 
 // A diagnosis speaks of d_out[3] where the memory was allocated by cudaMalloc(&d_out, bytes).

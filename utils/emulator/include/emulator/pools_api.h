@@ -49,8 +49,9 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-// Takes bytes from a pool, the device's where there is none, after a successful emu_malloc.
-cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes);
+// Takes bytes from a pool, the device's where there is none, after a successful emu_malloc. They
+// are there for what comes behind this in the stream.
+cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes, cudaStream_t stream);
 }
 
 inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
@@ -63,10 +64,11 @@ inline cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t
     return cudaSuccess;
 }
 template <class T>
-cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t) {
+cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
     void** raw = reinterpret_cast<void**>(pointer);
     const cudaError_t error = emu_malloc(raw, bytes, nullptr, emu::element<T>());
-    return error == cudaSuccess ? emu_pool_take(pool, *raw, bytes) : error;
+    return error == cudaSuccess ? emu_pool_take(pool, *raw, bytes, stream) : error;
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
