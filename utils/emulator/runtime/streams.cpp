@@ -134,6 +134,20 @@ Unordered use(const Allocation& whole, size_t offset, size_t size, Kind kind,
     return found;
 }
 
+// What the caller's work may still write, from the first other stream on.
+struct Callers {
+    const Allocation* whole;
+    size_t offset, bytes;
+    uint32_t work;
+};
+std::vector<Callers> callers;
+
+void note_callers() {
+    for (const Callers& c : callers)
+        use(*c.whole, c.offset, c.bytes, kStore, works[c.work].over, {c.work, kStore, 0});
+    callers.clear();
+}
+
 }  // namespace
 
 void begin_launch_in(cudaStream_t stream, const char* kernel) {
@@ -143,6 +157,7 @@ void begin_launch_in(cudaStream_t stream, const char* kernel) {
     if (!several_streams) return;
     for (auto it = users.begin(); it != users.end();)
         it = it->first->freed ? users.erase(it) : std::next(it);
+    note_callers();
     begin_work(number_of(stream), kernel);
 }
 
@@ -164,7 +179,11 @@ void copy_in_stream(cudaStream_t stream, const char* function, void* to, const v
     std::lock_guard<std::recursive_mutex> lock(mutex);
     if (!watching()) return;
     several_streams |= stream != nullptr;
-    if (!several_streams) return;
+    if (!several_streams) {
+        if (waits) join(host, end_of(kLegacy));
+        return;
+    }
+    note_callers();
     begin_work(number_of(stream), function);
     auto touch = [&](const void* address, Kind kind) {
         Allocation* a = address ? heap().find(address) : nullptr;
@@ -190,6 +209,7 @@ void forget_streams() {
     several_streams = streams.size() > 2;
     works.resize(1);
     users.clear();
+    callers.clear();
     places.erase(std::next(places.begin()), places.end());
     lists.resize(1);
     wait_for_all();
@@ -231,6 +251,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     delete stream;  // what it has been given goes on
     --objects;
     return result(cudaSuccess);
+}
+// Memory of a call in which the default stream may still be at work when that begins.
+void emu_begin_of_call(const void* first, size_t bytes) {
+    std::lock_guard<std::recursive_mutex> lock(mutex);
+    Allocation* a = heap().find(first);
+    if (!a || !bytes) return;
+    begin_work(kLegacy, "the caller's work");
+    callers.push_back({a, size_t(static_cast<const char*>(first) - a->first), bytes, current});
 }
 // Tells of work that neither the host nor the default stream has waited for.
 void emu_end_of_call() {

@@ -199,6 +199,9 @@ class Executor:
         library.emu_set_multiprocessors(command["multiprocessors"])
         library.emu_watch_begin()
         bases = [self._lend(library, here, region) for region in command["regions"]]
+        for region, base in zip(command["regions"], bases, strict=True):
+            length = ctypes.c_size_t(region["stop"] - region["start"])
+            library.emu_begin_of_call(ctypes.c_void_p(base), length)
         for index in command["pointers"]:
             offset = array[index]
             for region, base in zip(command["regions"], bases, strict=True):
