@@ -153,3 +153,38 @@ def test_what_a_header_declares_counts(tmp_path):
     text = '#include "own.cuh"\n__global__ void k(float* o) { *o = %s(); }'
     assert said(text % "f", tmp_path) == ""
     assert "'g' has no __device__" in said(text % "g", tmp_path)
+
+
+CONSTEXPR = "constexpr int f(int v) { return v; }\n"
+KERNEL = "__global__ void k(float* x) { %s }"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CONSTEXPR + KERNEL % "x[f(2)] = 1;", "'f' has no __device__.*though constexpr"),
+        (CONSTEXPR + KERNEL % "constexpr int m = f(2); x[m] = 1;", "though constexpr"),
+        (KERNEL % "x[0] = std::max(x[1], 2.0f);", "std::max is for the host, though constexpr"),
+        (KERNEL % "x[0] = std::min<float>(x[1], 2);", "std::min is for the host"),
+        (KERNEL % "x[0] = std::numeric_limits<float>::infinity();", "std::numeric_limits is for"),
+    ],
+)
+def test_a_constexpr_function_of_the_host_needs_a_flag(text, message):
+    with pytest.raises(CompileError, match=message):
+        rewrite(text, filename="k.cu", relaxed=False)
+    assert said(text) == ""  # with --expt-relaxed-constexpr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ " + CONSTEXPR + KERNEL % "x[f(2)] = 1;",
+        CONSTEXPR + KERNEL % "x[sizeof(f(2))] = 1;",
+        CONSTEXPR + "constexpr int m = f(2);\n" + KERNEL % "x[m] = std::fmax(x[1], 1.0f);",
+        KERNEL % "constexpr auto square = [](int v) { return v * v; }; x[square(2)] = 1;",
+        KERNEL % "x[std::numeric_limits<float>::digits] = max(x[0], x[1]);",
+        CONSTEXPR + "void g(float* x) { x[f(2)] = std::max(x[0], x[1]); }",
+    ],
+)
+def test_what_needs_no_flag_is_taken(text):
+    rewrite(text, filename="k.cu", relaxed=False)

@@ -211,7 +211,7 @@ def _rewritten(
     source: str, filename: str, first_line: int, include: Path, state: tuple[object, ...]
 ) -> rewriter.Unit:
     return rewriter.rewrite(
-        source, filename=filename, first_line=first_line, include_dirs=[include]
+        source, filename=filename, first_line=first_line, include_dirs=[include], relaxed=False
     )
 
 

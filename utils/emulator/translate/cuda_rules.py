@@ -4,7 +4,7 @@ Only what is certain: a name that is known to be a host function's, a host varia
 host's library. A real nvcc, where there is one, has the last word and sees more.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from utils.emulator.translate import built_ins
@@ -35,6 +35,8 @@ _STD = """accumulate adjacent_find any_of all_of async basic_string cerr cin clo
     thread to_string transform uninitialized_copy unique unique_ptr unordered_map
     unordered_set vector exit abort printf_s mt19937 random_device uniform_real_distribution
     normal_distribution chrono""".split()
+# Of both, functions that are constexpr: nvcc calls them in kernels where its flags say so.
+_CONSTEXPR = "clamp max min minmax numeric_limits".split()
 # Members of cooperative groups and of other types that CUDA's headers bring.
 _MEMBERS = """sync size thread_rank num_threads shfl shfl_up shfl_down shfl_xor any all
     ballot meta_group_rank meta_group_size group_index thread_index dim_threads dim_blocks
@@ -57,10 +59,12 @@ class _Text:
 
 
 class Rules:
-    """The texts of a program, gathered one by one, and judged together."""
+    """The texts of a program, gathered one by one, and judged together. `relaxed`: kernels may call
+    constexpr functions of the host, as nvcc allows by --expt-relaxed-constexpr."""
 
-    def __init__(self) -> None:
+    def __init__(self, relaxed: bool) -> None:
         self._texts: list[tuple[Code, str, int]] = []
+        self._relaxed = relaxed
 
     def add(self, code: Code, filename: str, first_line: int) -> None:
         """A text of the program, its own or a header's."""
@@ -75,7 +79,7 @@ class Rules:
         texts = []
         for code, filename, first_line in self._texts:
             texts.append(_Text(code, filename, first_line, *functions_and_variables(code, macros)))
-        known = _Known(texts, macros)
+        known = _Known(texts, macros, self._relaxed)
         for text in texts:
             for position, message in known.objections(text):
                 line = text.code.line(position, text.first_line)
@@ -88,8 +92,9 @@ class Rules:
 class _Known:
     """What names mean in all texts."""
 
-    def __init__(self, texts: list[_Text], macros: Macros):
+    def __init__(self, texts: list[_Text], macros: Macros, relaxed: bool):
         self.macros = macros
+        self.relaxed = relaxed
         self.free: dict[str, list[Function]] = {}
         self.members: dict[str, list[Function]] = {}
         for text in texts:
@@ -102,6 +107,7 @@ class _Known:
         )
         # A name that is none of these has its place in code for the device.
         self.suspects = {"throw", "try", *_STD, *_C, *self.variables}
+        self.suspects |= set() if relaxed else set(_CONSTEXPR)
         for table in (self.free, self.members):
             self.suspects |= {
                 name for name, functions in table.items() if not self._callable(functions)
@@ -158,6 +164,13 @@ class _Known:
             elif before == "::" and code.text(position - 2) == "std":
                 if name in (*_STD, *_C):
                     yield position, f"std::{name} is for the host: it has no place in {who}"
+                elif name in _CONSTEXPR and self._calls(code, position):
+                    yield (
+                        position,
+                        f"std::{name} is for the host, though constexpr: nvcc does not call it in "
+                        f"{who}. CUDA has functions and constants of its own, such as max() and "
+                        "INFINITY",
+                    )
             elif before in (".", "->"):
                 candidates = self.members.get(name, [])
                 if (
@@ -166,13 +179,14 @@ class _Known:
                     and name not in _MEMBERS
                     and not self._callable(candidates)
                 ):
-                    yield position, self._host_function(name, who)
+                    yield position, self._host_function(candidates, who)
             elif before == "::" or name in own or name in self.macros.words:
                 continue
             elif name in self.free:
                 called = after == "(" or (after == "<" and self._is_call(code, position))
+                called &= code.text(position - 2) not in ("sizeof", "decltype")
                 if called and not self._callable(self.free[name]) and name not in self.members:
-                    yield position, self._host_function(name, who)
+                    yield position, self._host_function(self.free[name], who)
             elif name in self.variables and name not in self.members:
                 yield from self._variable(code, position, who)
             elif after == "(" and name in _C and name not in self.members:
@@ -190,13 +204,24 @@ class _Known:
             "or declare it constexpr, __constant__ or __device__",
         )
 
-    @staticmethod
-    def _callable(functions: Iterable[Function]) -> bool:
-        return any(f.on_device or f.is_kernel for f in functions)
+    def _callable(self, functions: Iterable[Function]) -> bool:
+        return any(f.on_device and (self.relaxed or f.is_marked) or f.is_kernel for f in functions)
 
     @staticmethod
-    def _host_function(name: str, who: str) -> str:
-        return f"'{name}' has no __device__, so it is a host function; it is called in {who}"
+    def _host_function(functions: Sequence[Function], who: str) -> str:
+        name, constant = functions[0].name, any("constexpr" in f.words for f in functions)
+        text = f"'{name}' has no __device__, so it is a host function"
+        return f"{text}{', though constexpr' * constant}; it is called in {who}"
+
+    @staticmethod
+    def _calls(code: Code, position: int) -> bool:
+        """Whether `name(`, `name<...>(` or a function of `name<...>` is called there."""
+        end = position + 1
+        if code.text(end) == "<":
+            end = code.angle_close(end)
+        while code.text(end) == "::":
+            end += 2
+        return code.text(end) == "("
 
     @staticmethod
     def _is_call(code: Code, position: int) -> bool:

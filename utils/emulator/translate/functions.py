@@ -39,6 +39,11 @@ class Function:
         return bool(self.words & {"__device__", "constexpr", "consteval", "?"})
 
     @property
+    def is_marked(self) -> bool:
+        """Whether it says so, or nobody knows what it says."""
+        return bool(self.words & {"__device__", "?"})
+
+    @property
     def is_kernel(self) -> bool:
         """Whether it can be launched."""
         return "__global__" in self.words

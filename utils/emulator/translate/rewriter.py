@@ -50,16 +50,19 @@ def rewrite(
     include_dirs: Sequence[Path] = (),
     base_dir: Path | None = None,
     own_constants: bool = False,
+    relaxed: bool = True,
 ) -> Unit:
     """Rewrite a CUDA text for g++.
 
     `filename` and `first_line` are what messages about it will say. Headers are looked for in
     `base_dir`, where quoted, and then in `include_dirs`; those of the emulator are left alone.
-    With `own_constants` a `__constant__` variable is known to no other text of the program.
+    With `own_constants` a `__constant__` variable is known to no other text of the program. Where
+    nothing is `relaxed`, kernels call no constexpr functions of the host: see cuda_rules.
     Raises CompileError, as `file:line: error: …`, for a launch that makes no sense and for what is
     no CUDA.
     """
-    headers = _Headers([Path(folder) for folder in include_dirs], own_constants=own_constants)
+    folders = [Path(folder) for folder in include_dirs]
+    headers = _Headers(folders, own_constants=own_constants, relaxed=relaxed)
     code = headers.rewrite(source, filename, first_line, base_dir)
     functions = headers.rules.judge()
     recursion.mark(functions)
@@ -96,7 +99,11 @@ class _Headers:
     """The headers that a text includes, directly or not; each real file is rewritten once."""
 
     def __init__(
-        self, include_dirs: Sequence[Path], rewrites: bool = True, own_constants: bool = False
+        self,
+        include_dirs: Sequence[Path],
+        rewrites: bool = True,
+        own_constants: bool = False,
+        relaxed: bool = True,
     ):
         from utils.emulator.build import include_dir  # which itself may import this module
 
@@ -106,7 +113,7 @@ class _Headers:
         self.emulated = include_dir()  # its headers stand in for NVIDIA's
         self.keys: dict[Path, str] = {}
         self.codes: dict[Path, Code] = {}
-        self.rules = Rules()
+        self.rules = Rules(relaxed)
 
     @property
     def texts(self) -> dict[str, str]:
