@@ -24,12 +24,15 @@ class Launches:
     blocks: int  # of all launches
     threads: int
     of_kernels: Mapping[str, int]  # blocks
+    count: int  # of launches
 
 
 def of(launches: Iterable[LaunchTraffic | Rehearsed]) -> Launches:
     """Those that a call made, or would have made."""
     kinds, all_threads, of_kernels = set(), 0, Counter[str]()
+    count = 0
     for launch in launches:
+        count += 1
         if isinstance(launch, Rehearsed):
             blocks, threads = launch.blocks, launch.threads
         else:
@@ -37,7 +40,7 @@ def of(launches: Iterable[LaunchTraffic | Rehearsed]) -> Launches:
         kinds.add((launch.kernel, threads))
         of_kernels[launch.kernel] += blocks
         all_threads += blocks * threads
-    return Launches(frozenset(kinds), of_kernels.total(), all_threads, of_kernels)
+    return Launches(frozenset(kinds), of_kernels.total(), all_threads, of_kernels, count)
 
 
 def swapped(launches: Iterable[LaunchTraffic]) -> str:

@@ -28,6 +28,7 @@ MOST = 1 << 24  # elements of the tensors of a rehearsal; only what is touched t
 FEWER = 32  # times the threads of smaller sizes: a launcher that launches fewer leaves work undone
 FEW = 4  # blocks: fewer leave a card idle, where there is work:
 WORK = 1 << 16  # elements
+SERIES = 64  # launches, one after the other, of fewer than so many blocks each: a card is idle
 IN_A_ROW = 4  # of one size: what each leaves behind is seen from the third on
 HALVINGS = 10  # between two sizes, to find where launches of another kind begin
 DEAR = 1e7  # of a call that is watched there, by case_sizes.cost: half a second
@@ -113,6 +114,13 @@ class Rehearsals(Judge):
             message = (
                 f"{many(blocks, 'block')} for all of it\nhint: one block keeps one "
                 "multiprocessor busy, and a card has more than a hundred: share the work out"
+            )
+            self.fail(Reason.GATE, case_calls.nothing(self.kernel, sizes), message)
+        if made.count > SERIES and made.blocks < SERIES * made.count:
+            message = (
+                f"{many(made.count, 'launch')} for all of it, of {made.blocks / made.count:.3g} "
+                "blocks on the average\nhint: they wait for each other, and so few blocks leave "
+                "most of a card idle: let one launch have the blocks of all"
             )
             self.fail(Reason.GATE, case_calls.nothing(self.kernel, sizes), message)
 
