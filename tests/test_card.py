@@ -160,23 +160,9 @@ def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, 
 
     monkeypatch.setattr(rested, "timed", timed)
     tries = Benchmarker()
-    peers._shorter_tries(tries)
+    peers._long_tries_twice(tries)
     assert tries.benchmark_gpu(lambda: calls.append(0), rep=40, **options) == returned
     assert len(calls) == (3 if returned == peers.LONG else 2)  # the first of them loads it
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_what_pytorch_tries_is_timed_for_less_long_where_times_are_not_kept(monkeypatch, kept):
-    class Benchmarker:
-        def benchmark_gpu(self, call, **options):
-            return options
-
-    monkeypatch.setenv("WORKBOOK_RESTED", "" if kept else "1")
-    monkeypatch.setattr(rested, "timed", lambda call, flush: rested.Timing(1.0, queued=True))
-    tries = Benchmarker()
-    peers._shorter_tries(tries)
-    options = tries.benchmark_gpu(lambda: None, rep=40)
-    assert options == {"rep": 40} | ({} if kept else {"max_benchmark_duration": peers.SHORT_TRY})
 
 
 def test_a_try_that_cannot_be_launched_is_pytorchs_matter():
@@ -190,7 +176,7 @@ def test_a_try_that_cannot_be_launched_is_pytorchs_matter():
         raise RuntimeError("CUDA error: invalid configuration argument")
 
     tries = Benchmarker()
-    peers._shorter_tries(tries)
+    peers._long_tries_twice(tries)
     assert tries.benchmark_gpu(call) == math.inf
 
 

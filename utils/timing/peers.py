@@ -14,14 +14,12 @@ import torch
 
 from utils.course.exercise import Exercise, Sizes, reads
 from utils.course.precision import Precision, plain, precision_of, under
-from utils.ground import settings
 from utils.process import card
 from utils.timing import rested
 
 COMPILED = "torch.compile"
 MODE = "max-autotune-no-cudagraphs"
 LONG = 20.0  # ms of a kernel that PyTorch tries: two calls are enough
-SHORT_TRY = 10  # ms of a try at most, of PyTorch's 25, where times are printed and not kept
 
 
 @dataclass(frozen=True)
@@ -103,12 +101,12 @@ def _tries_alone() -> None:
         (tuner, "benchmark_all_configs"),
     ):
         _wrap(owner, name, card.alone())
-    _shorter_tries(benchmarking.benchmarker)
+    _long_tries_twice(benchmarking.benchmarker)
     # Between two tries it may compile the next one, for a tenth of a second or several.
     _wrap(tuner, "_precompile_config", card.released())
 
 
-def _shorter_tries(benchmarker: Any) -> None:
+def _long_tries_twice(benchmarker: Any) -> None:
     """Take the shorter of two timed calls where one takes LONG, alone on the GPU: PyTorch makes
     seven or more."""
     plain = getattr(benchmarker, "benchmark_gpu", None)
@@ -117,8 +115,6 @@ def _shorter_tries(benchmarker: Any) -> None:
 
     @functools.wraps(plain)
     def benchmark_gpu(call: Callable[[], object], *rest: Any, **more: Any) -> Any:
-        if settings.rested():
-            more.setdefault("max_benchmark_duration", SHORT_TRY)
         with card.alone():
             try:
                 call()  # what is loaded at the first call
