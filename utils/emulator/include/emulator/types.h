@@ -134,7 +134,7 @@ struct same {
 // `to = {...}` of any type. Its members become one value before that is stored.
 template <class T>
 inline T& assign(T& to, typename same<T>::type value) {
-    return to = whole(value);
+    return to = whole(static_cast<T&&>(value));
 }
 }  // namespace emu
 
