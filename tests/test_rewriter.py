@@ -419,6 +419,7 @@ def test_only_a_plain_0_takes_code_away():
         ("else s->of[1].p[i] = {a};", "else ::emu::assign(s->of[1].p[i] , {a});"),
         ("float a[2] = {1, 2}; float4 *b[2] = {p, q}, c[1] = {r};", None),
         ("struct S { int k; } s[2] = {{1}, {2}}; decltype(x) d[1] = {1};", None),
+        ("int n; void (*table[])(int*) = {f, g}; float (*rows)[4] = {p}; int k(int) = {};", None),
         ("alignas(16) float a[2] = {1, 2}; f(x) = {1} + y; std::array<int, 2> b[1] = {};", None),
         ("constexpr float4 v = float4{1, 2, 3, 4}; x = Pair{1, 2};", None),
     ],

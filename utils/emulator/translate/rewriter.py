@@ -282,12 +282,15 @@ def _operand(code: Code, last: int) -> int | None:
     while position is not None and position >= 0:
         text = code.text(position)
         if text in (")", "]"):
-            position = code.mate.get(position, 0) - 1
+            opened = code.mate.get(position, 0)
+            if position != last and code.text(opened) == "(" and code.text(opened + 1) == "*":
+                return None  # of a declaration, as `void (*table[])(int)`
+            position = opened - 1
             if code.text(position) not in (")", "]", ">") and not code.is_name(position):
                 break
         elif text == ">":
-            opened = code.angle_open(position)
-            position = None if opened is None else opened - 1
+            begin = code.angle_open(position)
+            position = None if begin is None else begin - 1
         elif code.text(position - 1) in (".", "->", "::"):
             position -= 2
         else:
