@@ -187,7 +187,7 @@ def test_rungs_of_this_session_come_before_stored_ones(capsys, monkeypatch):
 
 def test_a_run_that_keeps_no_figures_times_single_calls_alone(capsys, monkeypatch):
     row, back_to_back = Row("ours", "ours", 1.0, 1.0, 1.0), []
-    ready = measure.Ready("ours", "ours", None, None, lambda: [1.0] * 5, lambda *_: None)
+    ready = measure.Ready("ours", "ours", None, None, lambda share: [1.0] * 5, lambda *_: None)
     monkeypatch.setattr(measure.Ready, "sustained", lambda *_: back_to_back.append(1) or row)
     assert measure._rows([ready], [], both_ways=False)[0].label == "ours" and not back_to_back
     measure._rows([ready], [], both_ways=True)

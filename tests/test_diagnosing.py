@@ -498,6 +498,7 @@ void twice(const float* x, float* y) { cubed<<<1, 1>>>(x, y); cubed<<<1, 2>>>(x,
 STREAMS = """
 __global__ void fill(float* out) {{ out[threadIdx.x] = 1.0f; }}
 void run(float* out) {{
+    cudaStreamSynchronize(0);  // the caller may still be at work in out
     cudaStream_t own;
     cudaStreamCreateWithFlags(&own, {flags});
     fill<<<1, 32, 0, own>>>(out);
@@ -528,3 +529,13 @@ def test_what_a_launcher_leaves_in_a_stream_is_waited_for(flags, end, kinds):
         hazards = diagnose_call(kernel, {"out": torch.zeros(32)}).hazards
         assert [f"{hazard.kind}/{hazard.variant}" for hazard in hazards] == kinds
         assert not kinds or "fill" in str(hazards[-1])
+
+
+def test_a_stream_that_does_not_wait_for_the_callers_work_races_with_it():
+    text = STREAMS.replace("cudaStreamSynchronize(0);", "").format
+    end = "cudaStreamSynchronize(own);"
+    for flags, found in (("cudaStreamNonBlocking", ["race/streams"]), ("cudaStreamDefault", [])):
+        kernel = compile_cuda(text(flags=flags, end=end), "run", backend="emulator")
+        hazards = diagnose_call(kernel, {"out": torch.zeros(32)}).hazards
+        assert [f"{hazard.kind}/{hazard.variant}" for hazard in hazards] == found
+        assert not found or "the caller's work" in str(hazards[0])
