@@ -534,8 +534,8 @@ def test_what_a_launcher_leaves_in_a_stream_is_waited_for(flags, end, kinds):
 def test_a_stream_that_does_not_wait_for_the_callers_work_races_with_it():
     text = STREAMS.replace("cudaStreamSynchronize(0);", "").format
     end = "cudaStreamSynchronize(own);"
-    for flags, found in (("cudaStreamNonBlocking", ["race/streams"]), ("cudaStreamDefault", [])):
+    for flags, kinds in (("cudaStreamNonBlocking", ["race/streams"]), ("cudaStreamDefault", [])):
         kernel = compile_cuda(text(flags=flags, end=end), "run", backend="emulator")
         hazards = diagnose_call(kernel, {"out": torch.zeros(32)}).hazards
-        assert [f"{hazard.kind}/{hazard.variant}" for hazard in hazards] == found
-        assert not found or "the caller's work" in str(hazards[0])
+        assert [f"{hazard.kind}/{hazard.variant}" for hazard in hazards] == kinds
+        assert not kinds or "the caller's work" in str(hazards[0])
