@@ -646,3 +646,8 @@ def test_a_copy_of_short_rows_counts_once_whatever_their_number():
     copying = instrumented(compile_cuda(VOLUME, "run", backend="emulator"))
     seen = copying.watched({"out": torch.arange(128.0), "times": 3})
     assert seen.error is None and seen.scattered == 6
+    text = VOLUME.replace("cudaMemcpy2D(", "cudaMemcpy2DAsync(")
+    seen = instrumented(compile_cuda(text, "run", backend="emulator")).watched(
+        {"out": torch.arange(128.0), "times": 3}
+    )
+    assert seen.error is None and seen.scattered == 6

@@ -250,7 +250,7 @@ def with_fewer_rows(exercise: Exercise, sizes: Sizes) -> Sizes:
     rows = exercise.shapes[inputs_of(exercise)[0]].split()[0]
     if rows not in sizes or rows in exercise.at.choices:
         return sizes
-    fewer = {**sizes, rows: sizes[rows] // 2}
+    fewer = {**sizes, rows: max(sizes[rows] // 2, 1)}
     _follow(exercise, fewer)
     return fewer
 

@@ -175,15 +175,32 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     cover_copy(to, from, bytes);
     return copy_piece(to, from, bytes, kind, (const char*)__builtin_return_address(0) - 1);
 }
-cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                          cudaStream_t stream) {
-    const char* caller = (const char*)__builtin_return_address(0) - 1;
+static cudaError_t copy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                           cudaStream_t stream, const char* caller) {
     for_the_host("cudaMemcpyAsync", caller);
     // From and to memory that is not pinned it comes by way of the driver's own.
     const bool waits = !heap().room(to) && !is_pinned(to);
-    cover_copy(to, from, bytes);
     copy_in_stream(stream, "cudaMemcpyAsync", to, from, bytes, waits, caller);
     return copy(to, from, bytes, kind, waits, caller);
+}
+cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                          cudaStream_t stream) {
+    cover_copy(to, from, bytes);
+    return copy_in(to, from, bytes, kind, stream, (const char*)__builtin_return_address(0) - 1);
+}
+cudaError_t emu_memcpy_2d_in(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                             size_t width, size_t height, cudaMemcpyKind kind,
+                             cudaStream_t stream) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
+    cover_copy(to, from, width);
+    for (size_t row = 0; row < height; ++row) {
+        const cudaError_t error =
+            copy_in(static_cast<char*>(to) + row * to_pitch,
+                    static_cast<const char*>(from) + row * from_pitch, width, kind, stream, caller);
+        if (error != cudaSuccess) return error;
+    }
+    return result(cudaSuccess);
 }
 static cudaError_t fill(void* to, int value, size_t bytes) {
     finish_copies();

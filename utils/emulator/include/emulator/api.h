@@ -80,6 +80,8 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes);
 // The same in a stream, asynchronously.
 cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                           cudaStream_t stream);
+cudaError_t emu_memcpy_2d_in(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                             size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t emu_memset_in(void* to, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind);
@@ -160,13 +162,7 @@ inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
 inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                      size_t width, size_t height, cudaMemcpyKind kind,
                                      cudaStream_t stream = nullptr) {
-    if (width > to_pitch || width > from_pitch) return emu_fail(cudaErrorInvalidPitchValue);
-    for (size_t row = 0; row < height; ++row) {
-        const char* source = static_cast<const char*>(from) + row * from_pitch;
-        void* target = static_cast<char*>(to) + row * to_pitch;
-        if (cudaError_t error = emu_memcpy_in(target, source, width, kind, stream)) return error;
-    }
-    return cudaSuccess;
+    return emu_memcpy_2d_in(to, to_pitch, from, from_pitch, width, height, kind, stream);
 }
 inline cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                      cudaStream_t stream = nullptr) {
